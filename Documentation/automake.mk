@@ -1,0 +1,1 @@
+DOC_SOURCE += Documentation/topics/dpdk/mbuf-recycle.rst
