@@ -1,0 +1,26 @@
+#!/bin/sh
+# Copyright (c) 2026 The mbuf-recycle authors.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at:
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+# Makes configure and the files it needs, with the Autotools.
+set -e
+cd "$(dirname "$0")"
+for tool in autoreconf:autoconf automake:automake; do
+    if ! command -v "${tool%:*}" >/dev/null; then
+        echo "boot.sh: ${tool%:*} is missing: install the package" \
+             "${tool#*:}" >&2
+        exit 1
+    fi
+done
+exec autoreconf --install --force
