@@ -180,35 +180,51 @@ mbuf_return_is_plain(const struct rte_mbuf *m)
            && RTE_MBUF_DIRECT(m);
 }
 
+/* Returns the bin of 'mr' for 'm', which may take nothing. */
+static inline struct mbuf_return_bin *
+mbuf_return_find_bin(struct mbuf_return *mr, const struct rte_mbuf *m)
+{
+    return m->port < RTE_MAX_ETHPORTS ? mr->bins[m->port] : &mr->none;
+}
+
 /* Implements mbuf_return_free_bulk() for the thread that owns 'mr'. */
 void
 mbuf_return_free_bulk__(struct mbuf_return *mr, struct rte_mbuf **pkts,
                         size_t n)
 {
-    struct mbuf_return_bin *bin = &mr->none;
     size_t n_single = 0;
     size_t n_held = 0;
     size_t n_bulk = 0;
+    size_t i = 0;
 
-    for (size_t i = 0; i < n; i++) {
-        struct rte_mbuf *m = pkts[i];
-        uint64_t rearm = mbuf_return_rearm(m);
+    while (i < n) {
+        /* One bin at a time: most batches are of one port.  Local copies,
+         * since stores of mbufs could alias the bin's members. */
+        struct mbuf_return_bin *bin = mbuf_return_find_bin(mr, pkts[i]);
+        const struct rte_mempool *mp = bin->mp;
+        const uint64_t rearm = bin->rearm;
+        struct rte_mbuf **slot = &bin->mbufs[bin->n];
+        struct rte_mbuf **end = &bin->mbufs[bin->max];
+        struct rte_mbuf **start = slot;
 
-        if (OVS_UNLIKELY(rearm != bin->rearm)) {
-            bin = m->port < RTE_MAX_ETHPORTS ? mr->bins[m->port] : &mr->none;
+        while (i < n && slot < end && mbuf_return_rearm(pkts[i]) == rearm
+               && RTE_MBUF_DIRECT(pkts[i]) && pkts[i]->pool == mp) {
+            *slot++ = pkts[i++];
         }
+        bin->n += slot - start;
+        n_held += slot - start;
 
-        if (OVS_LIKELY(rearm == bin->rearm
-                       && RTE_MBUF_DIRECT(m)
-                       && m->pool == bin->mp
-                       && bin->n < bin->max)) {
-            bin->mbufs[bin->n++] = m;
-            n_held++;
-        } else if (mbuf_return_is_plain(m)) {
-            pkts[n_bulk++] = m;
-        } else {
-            rte_pktmbuf_free(m);
-            n_single++;
+        /* What stopped the run is freed, unless it has another bin. */
+        if (i < n && (slot == start
+                      || mbuf_return_find_bin(mr, pkts[i]) == bin)) {
+            struct rte_mbuf *m = pkts[i++];
+
+            if (mbuf_return_is_plain(m)) {
+                pkts[n_bulk++] = m;
+            } else {
+                rte_pktmbuf_free(m);
+                n_single++;
+            }
         }
     }
 

@@ -396,7 +396,8 @@ pmd_mbuf_recycle_show(struct unixctl_conn *conn, int argc, const char *argv[],
         /* The switch is the same for all datapaths. */
         atomic_read_relaxed(&r->config->enabled, &enabled);
         found = true;
-        if (r->core_id != NON_PMD_CORE_ID && (any_core || core_id == r->core_id)) {
+        if (r->core_id != NON_PMD_CORE_ID
+            && (any_core || core_id == r->core_id)) {
             sorted[n++] = r;
         }
     }

@@ -18,7 +18,6 @@
  * whose rings and refill callback check all that a driver relies on. */
 
 #include <config.h>
-#undef NDEBUG
 
 #include "mbuf-return.h"
 
@@ -28,7 +27,6 @@
 
 #ifdef DPDK_NETDEV
 
-#include <assert.h>
 #include <stdlib.h>
 
 #include <rte_eal.h>
@@ -66,11 +64,11 @@ static void *fake_queues[2][2];         /* By port, by queue. */
 static void
 assert_free_mbuf(const struct rte_mbuf *m, const struct rte_mempool *mp)
 {
-    assert(m->pool == mp);
-    assert(rte_mbuf_refcnt_read(m) == 1);
-    assert(m->nb_segs == 1);
-    assert(m->next == NULL);
-    assert(RTE_MBUF_DIRECT(m));
+    ovs_assert(m->pool == mp);
+    ovs_assert(rte_mbuf_refcnt_read(m) == 1);
+    ovs_assert(m->nb_segs == 1);
+    ovs_assert(m->next == NULL);
+    ovs_assert(RTE_MBUF_DIRECT(m));
 }
 
 /* The driver's refill callback. */
@@ -84,8 +82,8 @@ fake_refill(void *rxq_, uint16_t n)
         return;
     }
 
-    assert(n == REFILL);
-    assert(rxq->refill_head + n <= RING_SIZE);
+    ovs_assert(n == REFILL);
+    ovs_assert(rxq->refill_head + n <= RING_SIZE);
     for (size_t i = 0; i < n; i++) {
         assert_free_mbuf(rxq->ring[rxq->refill_head + i], rxq->mp);
     }
@@ -100,7 +98,7 @@ fake_rxq_init(struct fake_rxq *rxq, uint16_t port_id, uint16_t queue_id,
     void **queues = fake_queues[port_id == PORT_B];
 
     *rxq = (struct fake_rxq) { .port_id = port_id, .mp = mp };
-    assert(!rte_mempool_get_bulk(mp, (void **) rxq->ring, RING_SIZE));
+    ovs_assert(!rte_mempool_get_bulk(mp, (void **) rxq->ring, RING_SIZE));
     queues[queue_id] = rxq;
     rte_eth_fp_ops[port_id].rxq.data = queues;
     rte_eth_fp_ops[port_id].recycle_rx_descriptors_refill = fake_refill;
@@ -160,9 +158,9 @@ open_ring(struct mbuf_return *mr, struct fake_rxq *rxq, uint16_t queue_id)
     char *why;
     struct mbuf_return_ring *ring = mbuf_return_ring_create(mr, &params, &why);
 
-    assert(ring);
-    assert(!why);
-    assert(mbuf_return_enabled());
+    ovs_assert(ring);
+    ovs_assert(!why);
+    ovs_assert(mbuf_return_enabled());
     return ring;
 }
 
@@ -213,7 +211,7 @@ setup(struct fixture *f)
     f->other_mp = create_pool("pool-b");
     fake_rxq_init(&f->rxq, PORT_A, 0, f->mp);
     f->mr = mbuf_return_create();
-    assert(!mbuf_return_enabled());
+    ovs_assert(!mbuf_return_enabled());
     f->ring = open_ring(f->mr, &f->rxq, 0);
 }
 
@@ -223,11 +221,11 @@ teardown(struct fixture *f)
     if (f->ring) {
         mbuf_return_ring_close(f->ring);
     }
-    assert(!mbuf_return_enabled());
+    ovs_assert(!mbuf_return_enabled());
     mbuf_return_destroy(f->mr);
     fake_rxq_uninit(&f->rxq);
-    assert(rte_mempool_full(f->mp));
-    assert(rte_mempool_full(f->other_mp));
+    ovs_assert(rte_mempool_full(f->mp));
+    ovs_assert(rte_mempool_full(f->other_mp));
     rte_mempool_free(f->mp);
     rte_mempool_free(f->other_mp);
 }
@@ -260,7 +258,7 @@ test_eligibility(struct ovs_cmdl_context *ctx OVS_UNUSED)
 
     /* A data offset is no obstacle. */
     fake_rx(&f.rxq, pkts, 1);
-    assert(rte_pktmbuf_prepend(pkts[0], 14));
+    ovs_assert(rte_pktmbuf_prepend(pkts[0], 14));
     mbuf_return_free_bulk(pkts, 1);
     assert_stats(f.mr, 0, 0, 0, 2);
 
@@ -269,7 +267,7 @@ test_eligibility(struct ovs_cmdl_context *ctx OVS_UNUSED)
     m = pkts[0];
     rte_mbuf_refcnt_update(m, 1);
     mbuf_return_free_bulk(pkts, 1);
-    assert(rte_mbuf_refcnt_read(m) == 1);
+    ovs_assert(rte_mbuf_refcnt_read(m) == 1);
     assert_stats(f.mr, 0, 0, 1, 2);
     pkts[0] = m;
     mbuf_return_free_bulk(pkts, 1);
@@ -277,7 +275,7 @@ test_eligibility(struct ovs_cmdl_context *ctx OVS_UNUSED)
 
     /* Chained: all segments are freed. */
     fake_rx(&f.rxq, pkts, 2);
-    assert(!rte_pktmbuf_chain(pkts[0], pkts[1]));
+    ovs_assert(!rte_pktmbuf_chain(pkts[0], pkts[1]));
     mbuf_return_free_bulk(pkts, 1);
     assert_stats(f.mr, 0, 0, 2, 3);
 
@@ -288,7 +286,7 @@ test_eligibility(struct ovs_cmdl_context *ctx OVS_UNUSED)
     rte_pktmbuf_attach(m, direct);
     m->port = PORT_A;
     mbuf_return_free_bulk(pkts, 1);
-    assert(rte_mbuf_refcnt_read(direct) == 1);
+    ovs_assert(rte_mbuf_refcnt_read(direct) == 1);
     assert_stats(f.mr, 0, 0, 3, 3);
     pkts[0] = direct;
     mbuf_return_free_bulk(pkts, 1);
@@ -301,7 +299,7 @@ test_eligibility(struct ovs_cmdl_context *ctx OVS_UNUSED)
                                                 free_external_buffer, buf);
     rte_pktmbuf_attach_extbuf(pkts[0], buf, RTE_BAD_IOVA, buf_len, shinfo);
     mbuf_return_free_bulk(pkts, 1);
-    assert(n_external_freed == 1);
+    ovs_assert(n_external_freed == 1);
     assert_stats(f.mr, 0, 0, 4, 4);
 
     /* Of another mempool, whatever its port says. */
@@ -309,14 +307,14 @@ test_eligibility(struct ovs_cmdl_context *ctx OVS_UNUSED)
     pkts[0]->port = PORT_A;
     mbuf_return_free_bulk(pkts, 1);
     assert_stats(f.mr, 0, 1, 4, 4);
-    assert(rte_mempool_full(f.other_mp));
+    ovs_assert(rte_mempool_full(f.other_mp));
 
     /* Of no port, as vhost leaves it, and of ports without a ring. */
     pkts[0] = rte_pktmbuf_alloc(f.mp);
     pkts[1] = rte_pktmbuf_alloc(f.mp);
     pkts[2] = rte_pktmbuf_alloc(f.mp);
     pkts[3] = rte_pktmbuf_alloc(f.mp);
-    assert(pkts[0]->port == RTE_MBUF_PORT_INVALID);
+    ovs_assert(pkts[0]->port == RTE_MBUF_PORT_INVALID);
     pkts[1]->port = PORT_B;
     pkts[2]->port = RTE_MAX_ETHPORTS;
     pkts[3]->port = 0;
@@ -341,7 +339,7 @@ test_mixed(struct ovs_cmdl_context *ctx OVS_UNUSED)
     fake_rx(&f.rxq, pkts, 40);
     rte_mbuf_refcnt_update(pkts[0], 1);             /* Single. */
     shared = pkts[0];
-    assert(!rte_pktmbuf_chain(pkts[3], pkts[39]));  /* Single. */
+    ovs_assert(!rte_pktmbuf_chain(pkts[3], pkts[39]));  /* Single. */
     for (size_t i = 10; i < 20; i++) {              /* Bulk. */
         pkts[i]->port = RTE_MBUF_PORT_INVALID;
     }
@@ -362,32 +360,32 @@ test_partial(struct ovs_cmdl_context *ctx OVS_UNUSED)
 
     /* A full ring and an empty bin. */
     mbuf_return_refill(f.ring);
-    assert(!f.rxq.n_refills);
+    ovs_assert(!f.rxq.n_refills);
 
     /* One short of a portion. */
     fake_rx(&f.rxq, pkts, REFILL - 1);
     mbuf_return_free_bulk(pkts, REFILL - 1);
     mbuf_return_refill(f.ring);
-    assert(!f.rxq.n_refills);
+    ovs_assert(!f.rxq.n_refills);
 
     /* A portion in the bin, and room for exactly one. */
     fake_rx(&f.rxq, pkts, 1);
     mbuf_return_free_bulk(pkts, 1);
     assert_stats(f.mr, 0, 0, 0, REFILL);
     mbuf_return_refill(f.ring);
-    assert(f.rxq.n_refills == 1);
-    assert(f.rxq.refill_head == REFILL);
+    ovs_assert(f.rxq.n_refills == 1);
+    ovs_assert(f.rxq.refill_head == REFILL);
     assert_stats(f.mr, REFILL, 0, 0, 0);
-    assert(mbuf_return_ring_n_refilled(f.ring) == REFILL);
+    ovs_assert(mbuf_return_ring_n_refilled(f.ring) == REFILL);
 
     /* A portion in the bin, but no room: the driver was faster. */
     fake_rx(&f.rxq, pkts, REFILL);
-    assert(!rte_mempool_get_bulk(f.mp, (void **) &f.rxq.ring[REFILL],
+    ovs_assert(!rte_mempool_get_bulk(f.mp, (void **) &f.rxq.ring[REFILL],
                                  REFILL));
     f.rxq.refill_head += REFILL;
     mbuf_return_free_bulk(pkts, REFILL);
     mbuf_return_refill(f.ring);
-    assert(f.rxq.n_refills == 1);
+    ovs_assert(f.rxq.n_refills == 1);
     assert_stats(f.mr, REFILL, 0, 0, REFILL);
 
     /* Room for two, mbufs for two. */
@@ -395,7 +393,7 @@ test_partial(struct ovs_cmdl_context *ctx OVS_UNUSED)
     mbuf_return_free_bulk(pkts, REFILL);
     fake_rx(&f.rxq, pkts, REFILL);
     mbuf_return_refill(f.ring);
-    assert(f.rxq.n_refills == 3);
+    ovs_assert(f.rxq.n_refills == 3);
     assert_stats(f.mr, 3 * REFILL, 0, 0, 0);
 
     rte_pktmbuf_free_bulk(pkts, REFILL);
@@ -413,7 +411,7 @@ test_full(struct ovs_cmdl_context *ctx OVS_UNUSED)
     fake_rx(&f.rxq, pkts, 200);
     mbuf_return_free_bulk(pkts, 200);
     assert_stats(f.mr, 0, 200 - 2 * REFILL, 0, 2 * REFILL);
-    assert(rte_mempool_in_use_count(f.mp)
+    ovs_assert(rte_mempool_in_use_count(f.mp)
            == RING_SIZE - 200 + 2 * REFILL);
     mbuf_return_refill(f.ring);
     assert_stats(f.mr, 2 * REFILL, 200 - 2 * REFILL, 0, 0);
@@ -439,11 +437,11 @@ test_wrap(struct ovs_cmdl_context *ctx OVS_UNUSED)
         n_rx += n;
     }
     mbuf_return_get_stats(f.mr, &stats);
-    assert(stats.ring + stats.held == n_rx);
-    assert(stats.held < REFILL);
-    assert(!stats.bulk && !stats.single);
-    assert(f.rxq.n_refills == stats.ring / REFILL);
-    assert(rte_mempool_in_use_count(f.mp) == RING_SIZE);
+    ovs_assert(stats.ring + stats.held == n_rx);
+    ovs_assert(stats.held < REFILL);
+    ovs_assert(!stats.bulk && !stats.single);
+    ovs_assert(f.rxq.n_refills == stats.ring / REFILL);
+    ovs_assert(rte_mempool_in_use_count(f.mp) == RING_SIZE);
     teardown(&f);
 }
 
@@ -458,17 +456,17 @@ test_dummy(struct ovs_cmdl_context *ctx OVS_UNUSED)
     f.rxq.dummy = true;
     fake_rx(&f.rxq, pkts, 40);
     mbuf_return_free_bulk(pkts, 40);
-    assert(!mbuf_return_ring_failed(f.ring));
+    ovs_assert(!mbuf_return_ring_failed(f.ring));
     mbuf_return_refill(f.ring);
-    assert(f.rxq.n_refills == 1);
-    assert(mbuf_return_ring_failed(f.ring));
+    ovs_assert(f.rxq.n_refills == 1);
+    ovs_assert(mbuf_return_ring_failed(f.ring));
     assert_stats(f.mr, 0, 40, 0, 0);
 
     /* It is not tried again, and the bin takes nothing any more. */
     fake_rx(&f.rxq, pkts, 40);
     mbuf_return_free_bulk(pkts, 40);
     mbuf_return_refill(f.ring);
-    assert(f.rxq.n_refills == 1);
+    ovs_assert(f.rxq.n_refills == 1);
     assert_stats(f.mr, 0, 80, 0, 0);
     teardown(&f);
 }
@@ -490,13 +488,13 @@ test_dummy_one_of_two(struct ovs_cmdl_context *ctx OVS_UNUSED)
     fake_rx(&f.rxq, pkts, REFILL);
     mbuf_return_free_bulk(pkts, REFILL);
     mbuf_return_refill(f.ring);
-    assert(mbuf_return_ring_failed(f.ring));
+    ovs_assert(mbuf_return_ring_failed(f.ring));
     assert_stats(f.mr, 0, 0, 0, REFILL);
 
     fake_rx(&rxq1, pkts, REFILL);
     mbuf_return_free_bulk(pkts, REFILL);
     mbuf_return_refill(ring1);
-    assert(!mbuf_return_ring_failed(ring1));
+    ovs_assert(!mbuf_return_ring_failed(ring1));
     assert_stats(f.mr, REFILL, 0, 0, REFILL);
 
     mbuf_return_ring_close(ring1);
@@ -555,7 +553,7 @@ test_two_ports(struct ovs_cmdl_context *ctx OVS_UNUSED)
     mbuf_return_free_bulk(pkts, 12);
     mbuf_return_ring_close(ring_b);
     assert_stats(f.mr, 2 * 1000 * REFILL, 7, 0, 5);
-    assert(rte_mempool_in_use_count(f.other_mp) == RING_SIZE - 7);
+    ovs_assert(rte_mempool_in_use_count(f.other_mp) == RING_SIZE - 7);
 
     /* Mbufs of a closed port go to the mempool. */
     fake_rx(&rxq_b, pkts, 3);
@@ -581,7 +579,7 @@ test_flush(struct ovs_cmdl_context *ctx OVS_UNUSED)
     mbuf_return_free_bulk(pkts, 50);
     mbuf_return_flush(f.mr);
     assert_stats(f.mr, 0, 50, 0, 0);
-    assert(rte_mempool_in_use_count(f.mp) == RING_SIZE - 50);
+    ovs_assert(rte_mempool_in_use_count(f.mp) == RING_SIZE - 50);
 
     fake_rx(&f.rxq, pkts, REFILL);
     mbuf_return_free_bulk(pkts, REFILL);
@@ -615,8 +613,8 @@ assert_refused(struct mbuf_return *mr,
 {
     char *why;
 
-    assert(!mbuf_return_ring_create(mr, params, &why));
-    assert(why);
+    ovs_assert(!mbuf_return_ring_create(mr, params, &why));
+    ovs_assert(why);
     if (strcmp(why, expected)) {
         ovs_fatal(0, "refused: '%s', expected '%s'", why, expected);
     }
@@ -671,7 +669,7 @@ test_refused(struct ovs_cmdl_context *ctx OVS_UNUSED)
     bad = good;
     bad.port_id = RTE_MAX_ETHPORTS;
     assert_refused(f.mr, &bad, "no DPDK port 32");
-    assert(!mbuf_return_enabled());
+    ovs_assert(!mbuf_return_enabled());
 
     /* Rings of one port must agree. */
     f.ring = open_ring(f.mr, &f.rxq, 0);
@@ -695,10 +693,10 @@ test_open(struct ovs_cmdl_context *ctx OVS_UNUSED)
     struct mbuf_return *mr = mbuf_return_create();
     char *why;
 
-    assert(!mbuf_return_ring_open(mr, PORT_A, 0, &why));
-    assert(!strncmp(why, "DPDK port 7 does not answer: ", 29));
+    ovs_assert(!mbuf_return_ring_open(mr, PORT_A, 0, &why));
+    ovs_assert(!strncmp(why, "DPDK port 7 does not answer: ", 29));
     free(why);
-    assert(!mbuf_return_enabled());
+    ovs_assert(!mbuf_return_enabled());
     mbuf_return_destroy(mr);
 }
 
@@ -711,24 +709,24 @@ test_dry(struct ovs_cmdl_context *ctx OVS_UNUSED)
     struct fixture f;
 
     setup(&f);
-    assert(!rte_mempool_get_bulk(f.mp, (void **) others,
+    ovs_assert(!rte_mempool_get_bulk(f.mp, (void **) others,
                                  N_MBUFS - RING_SIZE));
-    assert(rte_mempool_empty(f.mp));
+    ovs_assert(rte_mempool_empty(f.mp));
 
     /* The ring is used up to the last mbuf, head and tail meet. */
     fake_rx(&f.rxq, pkts, RING_SIZE);
     mbuf_return_free_bulk(pkts, RING_SIZE);
     mbuf_return_refill(f.ring);
-    assert(!f.rxq.n_refills);
+    ovs_assert(!f.rxq.n_refills);
     assert_stats(f.mr, 0, RING_SIZE - 2 * REFILL, 0, 2 * REFILL);
-    assert(rte_mempool_avail_count(f.mp) == RING_SIZE - 2 * REFILL);
+    ovs_assert(rte_mempool_avail_count(f.mp) == RING_SIZE - 2 * REFILL);
 
     /* The driver rearms from the mempool, then recycling goes on. */
-    assert(!rte_mempool_get_bulk(f.mp, (void **) f.rxq.ring, REFILL));
+    ovs_assert(!rte_mempool_get_bulk(f.mp, (void **) f.rxq.ring, REFILL));
     f.rxq.refill_head = REFILL;
     mbuf_return_refill(f.ring);
-    assert(f.rxq.n_refills == 2);
-    assert(f.rxq.refill_head == 3 * REFILL);
+    ovs_assert(f.rxq.n_refills == 2);
+    ovs_assert(f.rxq.refill_head == 3 * REFILL);
 
     rte_mempool_put_bulk(f.mp, (void **) others, N_MBUFS - RING_SIZE);
     teardown(&f);
@@ -749,7 +747,7 @@ test_batch(struct ovs_cmdl_context *ctx OVS_UNUSED)
         "pool-p", N_MBUFS, CACHE_SIZE,
         sizeof(struct dp_packet) - sizeof(struct rte_mbuf),
         RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY, "ring_mp_mc");
-    assert(mp);
+    ovs_assert(mp);
     fake_rxq_init(&rxq, PORT_A, 0, mp);
 
     mr = mbuf_return_create();
@@ -778,26 +776,26 @@ test_batch(struct ovs_cmdl_context *ctx OVS_UNUSED)
 
             /* Not stolen: nothing happens. */
             dp_packet_delete_batch(&batch, false);
-            assert(dp_packet_batch_size(&batch) == NETDEV_MAX_BURST);
+            ovs_assert(dp_packet_batch_size(&batch) == NETDEV_MAX_BURST);
 
             dp_packet_delete_batch(&batch, true);
-            assert(dp_packet_batch_is_empty(&batch));
+            ovs_assert(dp_packet_batch_is_empty(&batch));
             if (on) {
                 struct mbuf_return_stats stats;
 
                 mbuf_return_get_stats(mr, &stats);
-                assert(stats.held == n_mbufs);
-                assert(stats.single == 0);
+                ovs_assert(stats.held == n_mbufs);
+                ovs_assert(stats.single == 0);
                 mbuf_return_flush(mr);
             }
 
             /* Fill the ring again as the driver does. */
             while (rxq.refill_head != rxq.receive_tail) {
-                assert(!rte_mempool_get(
+                ovs_assert(!rte_mempool_get(
                     mp, (void **) &rxq.ring[rxq.refill_head]));
                 rxq.refill_head = (rxq.refill_head + 1) % RING_SIZE;
             }
-            assert(rte_mempool_in_use_count(mp) == RING_SIZE);
+            ovs_assert(rte_mempool_in_use_count(mp) == RING_SIZE);
         }
         if (ring) {
             mbuf_return_ring_close(ring);
@@ -806,7 +804,7 @@ test_batch(struct ovs_cmdl_context *ctx OVS_UNUSED)
     }
     mbuf_return_destroy(mr);
     fake_rxq_uninit(&rxq);
-    assert(rte_mempool_full(mp));
+    ovs_assert(rte_mempool_full(mp));
     rte_mempool_free(mp);
 }
 
