@@ -54,6 +54,7 @@ tests_nicsim_test_nicsim_SOURCES = \
 
 EXTRA_DIST += \
 	tests/nicsim/README.md \
+	tests/nicsim/nicsim-cases \
 	tests/nicsim/nicsim-launch \
 	tests/nicsim/nicsimctl \
 	tests/nicsim/with-hugepages

@@ -42,8 +42,8 @@
  * out not to be accessible; others are the holder's index + 1. */
 #define SLOT_SCRATCH 255
 
-/* After a search that did not find an address, the next searches for missing
- * addresses within this time are not made: the fault is only counted. */
+/* A search that did not find an address is not repeated for the same slot
+ * within this time: the fault is only counted. */
 #define SEARCH_PAUSE_USEC 20000
 
 /* Entries of /proc/PID/pagemap, see the kernel's
@@ -78,7 +78,8 @@ static uint64_t end_slot;
 /* A byte per slot, set while bringing a holder's pages up to date. */
 static uint8_t *slot_seen;
 
-/* TSC before which a miss does not cause a search. */
+/* Slot that was last searched for in vain, and TSC of the next search. */
+static uint64_t missing_slot = UINT64_MAX;
 static uint64_t next_search;
 
 /* Puts inaccessible address space back into 'n' slots from 'slot'. */
@@ -571,14 +572,16 @@ dma_release(void)
 void *
 dma_ptr_slow(uint64_t pa, uint32_t len)
 {
+    uint64_t slot = pa >> DMA_SLOT_SHIFT;
     uint64_t now = tsc_now();
 
-    if (pa < DMA_WINDOW_SIZE && now >= next_search) {
+    if (pa < DMA_WINDOW_SIZE
+        && (slot != missing_slot || now >= next_search)) {
         refresh(pa);
-        if (dma_slots[pa >> DMA_SLOT_SHIFT]
-            && dma_slots[(pa + len - 1) >> DMA_SLOT_SHIFT]) {
+        if (dma_slots[slot] && dma_slots[(pa + len - 1) >> DMA_SLOT_SHIFT]) {
             return dma_window + pa;
         }
+        missing_slot = slot;
         next_search = now + tsc_from_usec(SEARCH_PAUSE_USEC);
     }
     if (!dma_faults++) {

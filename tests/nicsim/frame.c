@@ -24,61 +24,111 @@ crc_word(uint64_t crc, uint64_t word)
     return __builtin_ia32_crc32di(crc, word);
 }
 
-/* Word 'i' of the body of a frame with sequence number 'seq'. */
+/* The checksum of a body: four independent sums, because the instruction's
+ * result takes three cycles. */
+struct body_sum {
+    uint64_t lane[4];
+};
+
+#define BODY_SUM_INIT { { 1, 2, 3, 4 } }
+
+__attribute__((target("sse4.2")))
 static inline uint64_t
-body_word(uint64_t seq, uint64_t i)
+body_sum_finish(const struct body_sum *s)
 {
-    return (seq + 1) * UINT64_C(0x9e3779b97f4a7c15)
-           + i * UINT64_C(0xc2b2ae3d27d4eb4f);
+    uint64_t sum = crc_word(s->lane[0], s->lane[1] | s->lane[2] << 32);
+
+    return crc_word(sum, s->lane[3]);
 }
 
-/* Returns the checksum of the body at 'body', 'len' bytes.  Four independent
- * sums, because the instruction's result takes three cycles. */
+/* Returns the checksum of the 'len' bytes of body at 'body'. */
 __attribute__((target("sse4.2")))
 static uint64_t
-body_sum(const uint8_t *body, size_t len)
+body_check(const uint8_t *body, size_t len)
 {
-    uint64_t a = 1, b = 2, c = 3, d = 4;
+    struct body_sum s = BODY_SUM_INIT;
+    uint64_t word = 0;
     size_t i = 0;
 
     for (; i + 32 <= len; i += 32) {
-        a = crc_word(a, get_u64(body + i));
-        b = crc_word(b, get_u64(body + i + 8));
-        c = crc_word(c, get_u64(body + i + 16));
-        d = crc_word(d, get_u64(body + i + 24));
+        s.lane[0] = crc_word(s.lane[0], get_u64(body + i));
+        s.lane[1] = crc_word(s.lane[1], get_u64(body + i + 8));
+        s.lane[2] = crc_word(s.lane[2], get_u64(body + i + 16));
+        s.lane[3] = crc_word(s.lane[3], get_u64(body + i + 24));
     }
     for (; i + 8 <= len; i += 8) {
-        a = crc_word(a, get_u64(body + i));
+        s.lane[0] = crc_word(s.lane[0], get_u64(body + i));
     }
-    for (; i < len; i++) {
-        b = __builtin_ia32_crc32qi(b, body[i]);
-    }
-    return crc_word(crc_word(a, b | c << 32), d);
+    memcpy(&word, body + i, len - i);
+    s.lane[1] = crc_word(s.lane[1], word);
+    return body_sum_finish(&s);
 }
 
-/* Returns the checksum for the tag of the frame whose IP header is at 'ip'
- * and whose IP packet has 'len' bytes. */
+/* Writes the body of 'len' bytes of frame 'seq' to 'body'.  Returns its
+ * checksum, as body_check() does. */
 __attribute__((target("sse4.2")))
-static inline uint32_t
-frame_sum(const uint8_t *ip, size_t len)
+static uint64_t
+body_write(uint8_t *body, size_t len, uint64_t seq)
 {
-    const uint8_t *udp = ip + FRAME_UDP_OFS;
-    const uint8_t *tag = ip + FRAME_TAG_OFS;
-    uint64_t sum;
+    struct body_sum s = BODY_SUM_INIT;
+    uint64_t word = (seq + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    const uint64_t step = UINT64_C(0xc2b2ae3d27d4eb4f);
+    uint64_t last = 0;
+    size_t i = 0;
 
-    /* Length and protocol; addresses; UDP ports and length without checksum;
-     * magic, port and queue with the start of the sequence number; all of
-     * the sequence number. */
-    sum = crc_word(UINT32_MAX, (uint64_t) len << 8 | ip[9]);
-    sum = crc_word(sum, get_u64(ip + 12));
-    sum = crc_word(sum, get_u64(udp) & UINT64_C(0xffffffffffff));
-    sum = crc_word(sum, get_u64(tag));
-    sum = crc_word(sum, get_u64(tag + offsetof(struct frame_tag, seq)));
-    if (len > FRAME_BODY_OFS) {
-        sum = crc_word(sum, body_sum(ip + FRAME_BODY_OFS,
-                                     len - FRAME_BODY_OFS));
+    for (; i + 32 <= len; i += 32) {
+        for (unsigned int j = 0; j < 4; j++) {
+            put_u64(body + i + j * 8, word + j * step);
+            s.lane[j] = crc_word(s.lane[j], word + j * step);
+        }
+        word += 4 * step;
     }
-    return sum;
+    for (; i + 8 <= len; i += 8) {
+        put_u64(body + i, word);
+        s.lane[0] = crc_word(s.lane[0], word);
+        word += step;
+    }
+    memcpy(&last, &word, len - i);
+    memcpy(body + i, &last, len - i);
+    s.lane[1] = crc_word(s.lane[1], last);
+    return body_sum_finish(&s);
+}
+
+/* What the checksum in a frame's tag is about, apart from the body. */
+struct summed {
+    uint64_t ip;                /* Total length and protocol. */
+    uint64_t addresses;         /* IP source and destination. */
+    uint64_t udp;               /* Ports and length. */
+    uint64_t tag;               /* Magic, port, queue, and 2 bytes of seq. */
+    uint64_t seq;               /* Sequence number. */
+};
+
+#define SUMMED_UDP_MASK UINT64_C(0x0000ffffffffffff)
+
+__attribute__((target("sse4.2")))
+static inline uint64_t
+header_sum(const struct summed *s)
+{
+    uint64_t sum = crc_word(UINT32_MAX, s->ip);
+
+    sum = crc_word(sum, s->addresses);
+    sum = crc_word(sum, s->udp & SUMMED_UDP_MASK);
+    sum = crc_word(sum, s->tag);
+    return crc_word(sum, s->seq);
+}
+
+/* Returns true if the checksum of the IP header at 'ip', without options, is
+ * right. */
+static inline bool
+ip_header_valid(const uint8_t *ip)
+{
+    uint64_t sum = ((uint64_t) get_u32(ip) + get_u32(ip + 4) + get_u32(ip + 8)
+                    + get_u32(ip + 12) + get_u32(ip + 16));
+
+    sum = (sum & UINT32_MAX) + (sum >> 32);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    return (sum & 0xffff) + (sum >> 16) == 0xffff;
 }
 
 void
@@ -108,43 +158,50 @@ frame_template_init(struct frame_template *t, uint32_t len,
 
     put_be16(udp + 2, 9);
     put_be16(udp + 4, len - ETH_HEADER_LEN - IP_HEADER_LEN);
+
+    t->ip = (uint64_t) (len - ETH_HEADER_LEN) << 8 | IP_PROTO_UDP;
+    t->addresses = get_u64(ip + 12);
+    t->udp = get_u64(udp);
+    t->tag = FRAME_MAGIC | (uint64_t) port << 32;
 }
 
+__attribute__((target("sse4.2")))
 void
 frame_write(const struct frame_template *t, uint8_t *data, uint32_t flow,
             unsigned int queue, uint64_t seq)
 {
     uint8_t *ip = data + ETH_HEADER_LEN;
-    size_t ip_len = t->len - ETH_HEADER_LEN;
-    struct frame_tag *tag = (struct frame_tag *) (ip + FRAME_TAG_OFS);
-    uint32_t sum;
+    uint8_t *tag = ip + FRAME_TAG_OFS;
+    size_t body_len = t->len - FRAME_MIN_LEN;
+    uint16_t flow_be = __builtin_bswap16(flow);
+    uint16_t port_be = __builtin_bswap16(1024 + (flow >> 16));
+    uint32_t ip_sum = t->ip_sum + (flow & 0xffff);
+    uint64_t sum;
+    struct summed s = {
+        .ip = t->ip,
+        .addresses = t->addresses | (uint64_t) flow_be << 16,
+        .udp = t->udp | port_be,
+        .tag = t->tag | (uint64_t) queue << 40 | seq << 48,
+        .seq = seq,
+    };
 
-    memcpy(data, t->header, FRAME_MIN_LEN);
-    put_be16(ip + 14, flow);
-    sum = t->ip_sum + (flow & 0xffff);
-    sum = (sum & 0xffff) + (sum >> 16);
-    put_be16(ip + 10, ~(sum + (sum >> 16)));
-    put_be16(ip + FRAME_UDP_OFS, 1024 + (flow >> 16));
+    /* Each byte is written once, in words as they are read. */
+    memcpy(data, t->header, 24);
+    ip_sum = (ip_sum & 0xffff) + (ip_sum >> 16);
+    put_be16(ip + 10, ~(ip_sum + (ip_sum >> 16)));
+    put_u64(ip + 12, s.addresses);
+    put_u64(ip + FRAME_UDP_OFS, s.udp);
+    put_u64(tag, s.tag);
+    put_u64(tag + offsetof(struct frame_tag, seq), s.seq);
 
-    tag->magic = FRAME_MAGIC;
-    tag->port = ip[18];
-    tag->queue = queue;
-    tag->seq = seq;
-    if (ip_len > FRAME_BODY_OFS) {
-        uint8_t *body = ip + FRAME_BODY_OFS;
-        size_t len = ip_len - FRAME_BODY_OFS;
-        uint64_t word;
-        size_t i;
-
-        for (i = 0; i + 8 <= len; i += 8) {
-            put_u64(body + i, body_word(seq, i));
-        }
-        word = body_word(seq, i);
-        memcpy(body + i, &word, len - i);
+    sum = header_sum(&s);
+    if (body_len) {
+        sum = crc_word(sum, body_write(ip + FRAME_BODY_OFS, body_len, seq));
     }
-    tag->sum = frame_sum(ip, ip_len);
+    put_u32(tag + offsetof(struct frame_tag, sum), sum);
 }
 
+__attribute__((target("sse4.2")))
 struct frame_info
 frame_check(const uint8_t *data, uint32_t len, bool no_ip_sum)
 {
@@ -152,6 +209,8 @@ frame_check(const uint8_t *data, uint32_t len, bool no_ip_sum)
     uint32_t l3_ofs = ETH_HEADER_LEN;
     const struct frame_tag *tag;
     const uint8_t *ip;
+    struct summed s;
+    uint64_t sum;
     size_t ip_len;
 
     if (UNLIKELY(len < FRAME_MIN_LEN)) {
@@ -169,9 +228,20 @@ frame_check(const uint8_t *data, uint32_t len, bool no_ip_sum)
     info.kind = FRAME_CORRUPT;
     info.port = tag->port;
     ip_len = get_be16(ip + 2);
-    if (ip_len < FRAME_BODY_OFS || l3_ofs + ip_len > len
-        || tag->sum != frame_sum(ip, ip_len)
-        || (!no_ip_sum && ip_sum(ip, IP_HEADER_LEN, 0) != 0xffff)) {
+    if (ip_len < FRAME_BODY_OFS || l3_ofs + ip_len > len) {
+        return info;
+    }
+    s.ip = (uint64_t) ip_len << 8 | ip[9];
+    s.addresses = get_u64(ip + 12);
+    s.udp = get_u64(ip + FRAME_UDP_OFS);
+    s.tag = get_u64(tag);
+    s.seq = tag->seq;
+    sum = header_sum(&s);
+    if (ip_len > FRAME_BODY_OFS) {
+        sum = crc_word(sum, body_check(ip + FRAME_BODY_OFS,
+                                       ip_len - FRAME_BODY_OFS));
+    }
+    if (tag->sum != (uint32_t) sum || !(no_ip_sum || ip_header_valid(ip))) {
         return info;
     }
 
@@ -180,6 +250,6 @@ frame_check(const uint8_t *data, uint32_t len, bool no_ip_sum)
     info.flow = (get_be16(ip + 14)
                  | (uint32_t) (uint16_t) (get_be16(ip + FRAME_UDP_OFS)
                                           - 1024) << 16);
-    info.seq = tag->seq;
+    info.seq = s.seq;
     return info;
 }

@@ -64,9 +64,16 @@ _Static_assert(ETH_HEADER_LEN + FRAME_BODY_OFS == FRAME_MIN_LEN,
 
 /* What all frames of one generator have in common. */
 struct frame_template {
-    uint8_t header[64];         /* Ethernet, IP, UDP and tag. */
+    uint8_t header[64];         /* Ethernet, IP and UDP. */
     uint32_t len;               /* Of the frame, bytes without CRC. */
-    uint32_t ip_sum;            /* Of the IP header without source and sum. */
+    uint32_t ip_sum;            /* Of the IP header without flow and sum. */
+
+    /* Parts that a frame's checksum is about, without flow, queue and
+     * sequence number, as they stand in memory. */
+    uint64_t ip;
+    uint64_t addresses;
+    uint64_t udp;
+    uint64_t tag;
 };
 
 /* Prepares 't' for frames of 'len' bytes without CRC, FRAME_MIN_LEN to

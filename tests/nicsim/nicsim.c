@@ -34,7 +34,7 @@
 
 /* How often registers are served, statistics and settings are looked at, and
  * lost frames are looked for. */
-#define POLL_USEC 10
+#define POLL_USEC 20
 #define TICK_USEC 1000
 #define LOSS_TICK_USEC (500 * 1000 / STREAM_MARKS)
 

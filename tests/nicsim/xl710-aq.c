@@ -479,9 +479,10 @@ execute(struct command *c)
         return AQ_RC_OK;
 
     default:
-        xl710_aq_unknown++;
-        log_info("port %u: unknown admin queue command %04x",
-                 c->port->index, c->desc->opcode);
+        if (xl710_aq_unknown++ < 10) {
+            log_info("port %u: unknown admin queue command %04x",
+                     c->port->index, c->desc->opcode);
+        }
         return AQ_RC_ESRCH;
     }
 }

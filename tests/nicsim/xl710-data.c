@@ -31,6 +31,21 @@ ring_next(unsigned int i, unsigned int size)
     return i + 1 < size ? i + 1 : 0;
 }
 
+/* Prefetches 'n' descriptors of 'size' bytes from 'index' of the 'ring' of
+ * 'ring_size', for writing. */
+static inline void
+prefetch_ring(const uint8_t *ring, size_t size, unsigned int ring_size,
+              unsigned int index, unsigned int n)
+{
+    const unsigned int per_line = 64 / size;
+
+    for (unsigned int i = 0; i < n; i += per_line) {
+        __builtin_prefetch(ring + index * size, 1);
+        index += per_line;
+        index = index < ring_size ? index : index - ring_size;
+    }
+}
+
 unsigned int
 xl710_rx_reserve(struct rx_queue *q, struct rx_slot *slots, unsigned int n)
 {
@@ -40,13 +55,14 @@ xl710_rx_reserve(struct rx_queue *q, struct rx_slot *slots, unsigned int n)
     if (n > room) {
         n = room;
     }
+
+    /* Own the cache lines of descriptors and payloads by the time they are
+     * written.  The driver has written the descriptors on another core. */
+    prefetch_ring(q->ring, q->desc_size, q->size, index, n);
     for (unsigned int i = 0; i < n; i++) {
         const uint8_t *desc = q->ring + index * q->desc_size;
         uint64_t pa = get_u64(desc);
 
-        /* Own the cache lines of the descriptors and payloads by the time
-         * they are written. */
-        __builtin_prefetch(desc, 1);
         slots[i].data = dma_ptr(pa, q->buf_size);
         if (UNLIKELY(!slots[i].data)) {
             nic_rxq_fault(q, index);
@@ -165,6 +181,8 @@ xl710_tx_fetch(struct port *port, struct tx_queue *q,
     unsigned int n_frames = 0;
 
     q->next_head = q->head;
+    prefetch_ring(q->ring, TXD_SIZE, q->size, index,
+                  pending < n ? pending : n);
     for (; pending && n_frames < n; pending--) {
         const uint8_t *desc = q->ring + index * TXD_SIZE;
         uint64_t pa = get_u64(desc);

@@ -142,17 +142,18 @@ enable_txq(struct port *port, unsigned int i)
     return true;
 }
 
-/* Serves the enable register at 'ofs' of queue 'i'.  Returns true if it asked
- * for a change. */
+/* Serves the enable register at 'ofs' of queue 'i', whose value was '*seen'
+ * when it was last served.  Returns true if it asked for a change. */
 static bool
-serve_enable(struct port *port, uint32_t ofs, unsigned int i, bool rx)
+serve_enable(struct port *port, uint32_t ofs, unsigned int i, bool rx,
+             uint32_t *seen)
 {
     uint32_t value = reg_read(port, ofs);
     bool enabled = rx ? port->rxqs[i].enabled : port->txqs[i].enabled;
     bool wanted = value & QENA_REQ;
-    uint32_t served;
 
-    if (LIKELY(wanted == enabled && wanted == !!(value & QENA_STAT))) {
+    *seen = value;
+    if (wanted == enabled && wanted == !!(value & QENA_STAT)) {
         return false;
     }
     if (wanted && !enabled) {
@@ -174,21 +175,38 @@ serve_enable(struct port *port, uint32_t ofs, unsigned int i, bool rx)
     }
 
     /* If the driver has written the register meanwhile, next time. */
-    served = wanted ? value | QENA_STAT : value & ~QENA_STAT;
     __atomic_compare_exchange_n((uint32_t *) (port->bar + ofs), &value,
-                                served, false, __ATOMIC_SEQ_CST,
-                                __ATOMIC_SEQ_CST);
+                                (wanted ? value | QENA_STAT
+                                 : value & ~QENA_STAT),
+                                false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     return true;
+}
+
+/* Serves the enable registers from 'ofs' on, one per queue, if they differ
+ * from 'seen'.  Returns true if one of them asked for a change. */
+static bool
+serve_enables(struct port *port, uint32_t ofs, bool rx,
+              uint32_t seen[XL710_N_QUEUES])
+{
+    bool worked = false;
+
+    if (LIKELY(!memcmp(port->bar + ofs, seen,
+                       XL710_N_QUEUES * sizeof *seen))) {
+        return false;
+    }
+    for (unsigned int i = 0; i < XL710_N_QUEUES; i++) {
+        worked |= serve_enable(port, ofs + i * 4, i, rx, &seen[i]);
+    }
+    return worked;
 }
 
 bool
 xl710_queues_poll(struct port *port)
 {
+    struct xl710 *chip = port->chip;
     bool worked = false;
 
-    for (unsigned int i = 0; i < XL710_N_QUEUES; i++) {
-        worked |= serve_enable(port, QTX_ENA(i), i, false);
-        worked |= serve_enable(port, QRX_ENA(i), i, true);
-    }
+    worked |= serve_enables(port, QTX_ENA(0), false, chip->tx_ena);
+    worked |= serve_enables(port, QRX_ENA(0), true, chip->rx_ena);
     return worked;
 }

@@ -42,6 +42,8 @@ struct xl710 {
     bool link_events;               /* The driver wants link events. */
     uint16_t queue_base;            /* First queue of the main VSI. */
     unsigned int n_ticks;           /* Calls of tick(). */
+    uint32_t tx_ena[XL710_N_QUEUES];    /* QTX_ENA when last served. */
+    uint32_t rx_ena[XL710_N_QUEUES];    /* QRX_ENA when last served. */
     struct xl710_rss rss;           /* Settings ... */
     struct rss toeplitz;            /* ... and their hash function. */
     struct rx_meta default_meta;    /* Not hashed, to the first queue. */
