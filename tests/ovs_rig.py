@@ -69,19 +69,47 @@ class Lacking(RigError):
 
 # Moving into the namespaces.
 
+def read_cpu_list(path, default):
+    """Returns the set of processors in a file like "0-3,8", or 'default' if
+    there is no such file."""
+    try:
+        with open(path) as f:
+            ranges = [part.split("-") for part in f.read().strip().split(",")]
+    except FileNotFoundError:
+        return default
+    return {cpu for first, *last in ranges if first
+            for cpu in range(int(first), int((last or [first])[0]) + 1)}
+
+
 def cpu_plan():
-    """Returns a dict with the cores for "pmd", "nic", "guest" and "other".
+    """Returns a dict with the processors for "pmd", "nic", "guest" and
+    "other".  They are on NUMA node 0, where the software NIC says it is, and
+    as far as possible each on a core of its own.
 
     Raises Lacking if there are fewer than two."""
-    cpus = sorted(os.sched_getaffinity(0))
-    if len(cpus) < 2:
+    usable = os.sched_getaffinity(0)
+    usable &= read_cpu_list("/sys/devices/system/node/node0/cpulist", usable)
+    usable = sorted(usable)
+    cores = [cpu for cpu in usable if cpu == min(read_cpu_list(
+        "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu,
+        {cpu}).intersection(usable))]
+    if len(cores) >= 4:
+        return dict(zip(("other", "pmd", "nic", "guest"), cores))
+    if len(cores) < 2:
+        cores = usable
+    if len(cores) < 2:
         raise Lacking("2 processor cores are needed, one of them for the PMD "
-                      "thread alone, but only %d may be used" % len(cpus))
-    if len(cpus) < 4:
-        return {"pmd": cpus[1], "nic": cpus[0], "guest": cpus[0],
-                "other": cpus[0]}
-    return {"pmd": cpus[1], "nic": cpus[2], "guest": cpus[3],
-            "other": cpus[0]}
+                      "thread alone, but only %d may be used" % len(cores))
+    return {"pmd": cores[1], "nic": cores[0], "guest": cores[0],
+            "other": cores[0]}
+
+
+def hugepages():
+    """Returns how many hugepages to reserve.  The kernel spreads them over
+    all NUMA nodes; they are needed on one."""
+    nodes = [name for name in os.listdir("/sys/devices/system/node")
+             if re.fullmatch(r"node\d+", name)]
+    return HUGEPAGES * max(len(nodes), 1)
 
 
 def check_machine(builddir, vswitchd):
@@ -120,7 +148,7 @@ def enter(argv, builddir, srcdir):
     os.set_inheritable(fd, True)
 
     nicsim = os.path.join(os.path.abspath(srcdir), "tests/nicsim")
-    cmd = [os.path.join(nicsim, "with-hugepages"), str(HUGEPAGES),
+    cmd = [os.path.join(nicsim, "with-hugepages"), str(hugepages()),
            os.path.join(nicsim, "nicsim-launch"), "--"] + argv
     sys.stdout.flush()
     os.execv(cmd[0], cmd)
@@ -432,8 +460,7 @@ class Rig:
                         "queue_size=%d" % (i, path, VIRTQUEUE_SIZE))
         argv += ["--", "--forward-mode=macswap", "--port-topology=paired",
                  "--nb-cores=1", "--rxd=%d" % VIRTQUEUE_SIZE,
-                 "--txd=%d" % VIRTQUEUE_SIZE, "--total-num-mbufs=16384",
-                 "--no-lsc-interrupt"]
+                 "--txd=%d" % VIRTQUEUE_SIZE, "--total-num-mbufs=16384"]
         self.guest = Process("dpdk-testpmd", argv, self.log("guest"),
                              stdin=subprocess.PIPE)
         self.wait_for("the guest's first socket",
@@ -688,8 +715,15 @@ class Rig:
         self.tell_nic(" ".join(["start", "all"] + [str(a) for a in args]))
 
     def drain(self, milliseconds=2000):
-        """Stops the generators and waits for the frames on their way."""
+        """Stops the generators and waits for the frames on their way, also
+        for those that nicsim has given up already."""
+        end = time.monotonic() + milliseconds / 1000
         self.tell_nic("drain %d" % milliseconds)
+        while time.monotonic() < end:
+            total = self.nic_stats()["total"]
+            if total["gen_returned"] == total["gen_sent"]:
+                break
+            time.sleep(0.02)
 
 
 def default_vswitchd(builddir):
