@@ -154,12 +154,19 @@ def enter(argv, builddir, srcdir):
     os.execv(cmd[0], cmd)
 
 
-def stop_on_sigterm():
-    """Lets SIGTERM end this script in order, as SIGINT does."""
+def stop_on_signals():
+    """Lets the first SIGINT or SIGTERM end this script in order.  The same
+    signal may come twice, from the terminal and from nicsim-launch, and must
+    not disturb what the first one started."""
+    signals = (signal.SIGINT, signal.SIGTERM)
+
     def interrupt(signum, frame):
+        for number in signals:
+            signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, interrupt)
+    for number in signals:
+        signal.signal(number, interrupt)
 
 
 @contextlib.contextmanager
