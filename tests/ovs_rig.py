@@ -171,14 +171,19 @@ def stop_on_signals():
 
 @contextlib.contextmanager
 def uninterrupted():
-    """Signals are ignored meanwhile."""
-    old = [(number, signal.signal(number, signal.SIG_IGN))
-           for number in (signal.SIGINT, signal.SIGTERM)]
+    """Puts off signals that would interrupt until the end."""
+    pending = []
+    old = [(number, signal.signal(number, lambda signum, frame:
+                                  pending.append(signum)))
+           for number in (signal.SIGINT, signal.SIGTERM)
+           if signal.getsignal(number) != signal.SIG_IGN]
     try:
         yield
     finally:
         for number, handler in old:
             signal.signal(number, handler)
+    for number in pending:
+        signal.raise_signal(number)
 
 
 def load_nicsimctl(srcdir):
@@ -577,7 +582,7 @@ class Rig:
 
     def stop(self, orderly):
         """Stops whatever runs.  Gives the processes time to end by themselves
-        if 'orderly'.  Never raises."""
+        if 'orderly'."""
         with uninterrupted():
             if orderly:
                 with contextlib.suppress(RigError):
