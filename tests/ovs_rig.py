@@ -333,7 +333,7 @@ class Rig:
 
     def __init__(self, builddir, srcdir, logdir, vswitchd=None,
                  frame_size=64, flows=1, window=512, min_burst=32,
-                 idle_sleep=20, descriptors=2048, keep_payload=False,
+                 idle_sleep=40, descriptors=2048, keep_payload=False,
                  dpdk_extra=""):
         self.builddir = os.path.abspath(builddir)
         self.srcdir = os.path.abspath(srcdir)
@@ -359,7 +359,8 @@ class Rig:
     def __enter__(self):
         os.makedirs(self.logdir, exist_ok=True)
         try:
-            subprocess.run(["mount", "-t", "tmpfs", "ovs-rig", RUNDIR],
+            # It ends with the namespace.  -n: nothing to note in /run/mount.
+            subprocess.run(["mount", "-n", "-t", "tmpfs", "ovs-rig", RUNDIR],
                            check=True)
             self.start_nicsim()
             self.start_ovs()
@@ -597,7 +598,6 @@ class Rig:
                     process.kill()
             self.guest = self.vswitchd = self.ovsdb = self.nicsim = None
             self.nic = None
-            subprocess.run(["umount", "-l", RUNDIR], check=False)
 
     # Talking to Open vSwitch and the NIC.
 
